@@ -4,6 +4,7 @@
 // is a uint64, which the library itself checks.
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,13 +144,25 @@ static mxArray *column(uint64_t count, mxClassID class) {
     return mxCreateNumericMatrix((mwSize)count, 1, class, mxREAL);
 }
 
-// The same, where an error must not end the call: NULL then.
-static mxArray *column_or_null(uint64_t count, const mxArray *class) {
-    mxArray *data = NULL, *asked[] = {mxCreateDoubleScalar((double)count), mxCreateDoubleScalar(1), mxDuplicateArray(class)};
+// The same, where an error must not end the call: NULL then, and in `why` what it was. A function is called for it, which the program's
+// path may have another of: what it returns is looked at.
+static mxArray *column_or_null(uint64_t count, const mxArray *name, mxClassID class, char *why, size_t room) {
+    mxArray *data = NULL, *asked[] = {mxCreateDoubleScalar((double)count), mxCreateDoubleScalar(1), mxDuplicateArray(name)};
     mxArray *error = mexCallMATLABWithTrap(1, &data, 3, asked, "zeros");
     for (int n = 0; n < 3; n++) mxDestroyArray(asked[n]);
-    if (error == NULL) return data;
-    mxDestroyArray(error);
+    if (error != NULL) {
+        // Octave has a structure, MATLAB an object, of which it gives a copy.
+        mxArray *said = mxIsStruct(error) ? mxGetField(error, 0, "message") : mxGetProperty(error, 0, "message");
+        if (said == NULL || mxGetString(said, why, room) != 0) snprintf(why, room, "zeros failed");
+        if (said != NULL && !mxIsStruct(error)) mxDestroyArray(said);
+        mxDestroyArray(error);
+        return NULL;
+    }
+    if (data != NULL && mxGetClassID(data) == class && !mxIsComplex(data) && !mxIsSparse(data) && mxGetM(data) == count &&
+        mxGetN(data) == 1)
+        return data;
+    snprintf(why, room, "the function zeros on the path returns something else");
+    if (data != NULL) mxDestroyArray(data);
     return NULL;
 }
 
@@ -323,11 +336,12 @@ static towpath_status do_recv_message(call *c) {
     towpath_received_message *message = NULL;
     towpath_status status = towpath_recv_message(channel(c), limit(c->argument[2]), &message);
     if (status != TOWPATH_OK) return status;
-    mxArray *data = column_or_null((message->bytes + element(class) - 1) / element(class), c->argument[1]);
+    char why[200];
+    mxArray *data = column_or_null((message->bytes + element(class) - 1) / element(class), c->argument[1], class, why, sizeof why);
     if (data == NULL) {
         double bytes = (double)message->bytes;
         towpath_unread_message(channel(c), message);
-        mexErrMsgIdAndTxt("towpath:MEMORY", "there is no memory for a message of %.0f bytes; it is kept for the next call", bytes);
+        mexErrMsgIdAndTxt("towpath:MEMORY", "there is no place for a message of %.0f bytes (%s); it is kept for the next call", bytes, why);
     }
     if (message->bytes > 0) memcpy(mxGetData(data), message->data, message->bytes);
     give(c, 0, data);

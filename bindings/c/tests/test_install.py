@@ -107,6 +107,18 @@ def test_aes_in_c(prefix: Path, tmp_path: Path) -> None:
     assert aes(bytes.fromhex("6bc1bee22e409f96e93d7e117393172aae2d8a57")).hex() == "874d6191b620e3261bef6864990db6ce9806f66b"
     text = bytes(n * n % 251 for n in range(10000))
     assert aes(aes(text)) == text != aes(text)
+    digits = "2b7e151628aed2a6abf7158809cf4f3c"
+    for wrong in (digits[:-1], digits + "0", 2 * digits, "0x" + digits[2:], " " + digits[1:], digits[:-1] + "g", ""):
+        for arguments in ((wrong, digits), (digits, wrong)):
+            done = subprocess.run([program, "sim:none", *arguments], env=environment(prefix), input=text, capture_output=True, timeout=300)
+            assert (done.returncode, done.stdout) == (2, b"") and b"must have 32 hexadecimal digits" in done.stderr, (
+                arguments,
+                done.stderr,
+            )
+    command = [program, f"sim:{folder}", digits, digits]
+    with open("/dev/full", "wb") as full:  # the error comes with the last bytes, when the stream is closed
+        done = subprocess.run(command, env=environment(prefix), input=b"few", stdout=full, stderr=subprocess.PIPE, timeout=300)
+    assert done.returncode == 1 and b"standard output" in done.stderr
 
 
 def test_a_program_for_riffa_is_compiled_as_for_riffa(prefix: Path, tmp_path: Path) -> None:

@@ -142,14 +142,14 @@ def test_matrix(seed: int) -> None:
             matrix.set_weights(card, a)
             assert (matrix.multiply(card, rows, b) == a.astype(int) @ b.astype(int)).all()
         assert card.registers["faults"] == 0
-        for n in range(4):  # resets in the middle of a message: nothing of it is left for the next
-            columns, rows = int(rng.integers(1, 600)), int(rng.integers(1, 60))
+        for n in range(12):  # resets in the middle of a message, while the matrix is read or not: nothing of it is left for the next
+            columns, rows = int(rng.integers(1, 800)), int(rng.integers(1, 60))
             a = rng.integers(-128, 128, (rows, columns)).astype(np.int8)
             b = rng.integers(-128, 128, (columns, 3)).astype(np.int8)
             matrix.set_weights(card, a)
             vectors = matrix.filled(b.T).tobytes()
-            card["vectors"].send(vectors[: int(rng.integers(len(vectors)))], end=False)
-            for name in ("products", "vectors", "products")[n % 2 :]:  # what is still sent behind the first is gone with the last
+            card["vectors"].send(vectors[: int(rng.integers(1, len(vectors)))], end=False)
+            for name in ("products", "vectors")[:: 1 if n % 2 else -1]:
                 card[name].reset()
             assert (matrix.multiply(card, rows, b) == a.astype(int) @ b.astype(int)).all(), n
         card["vectors"].send(b"\x01" * 5)  # a short vector is filled up with zeros, a late end is one

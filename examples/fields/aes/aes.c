@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <towpath.h>
 
@@ -19,18 +20,21 @@ static void check(towpath_status status) {
     exit(1);
 }
 
+// Exactly as many: a longer key is one of AES-192 or AES-256. A key is not repeated on the terminal.
+static void check_digits(const char *what, const char *digits) {
+    size_t count = strlen(digits);
+    if (count == 8 * WORDS && strspn(digits, "0123456789abcdefABCDEF") == count) return;
+    fprintf(stderr, "aes: the %s must have %d hexadecimal digits and nothing else; here are %zu characters\n", what, 8 * WORDS, count);
+    exit(2);
+}
+
 // 32 hexadecimal digits into the register, whose words have the first byte lowest.
 static void set_block(towpath_device *card, uint32_t offset, const char *digits) {
     for (uint32_t word = 0; word < WORDS; word++) {
         uint32_t value = 0;
         for (uint32_t byte = 0; byte < 4; byte++) {
-            unsigned read = 0;
-            int end = 0;
-            if (sscanf(digits, "%2x%n", &read, &end) != 1 || end != 2) {
-                fprintf(stderr, "aes: a key and a counter have 32 hexadecimal digits; here is \"%s\"\n", digits);
-                exit(2);
-            }
-            value |= (uint32_t)read << (8 * byte);
+            const char pair[] = {digits[0], digits[1], '\0'};
+            value |= (uint32_t)strtoul(pair, NULL, 16) << (8 * byte);
             digits += 2;
         }
         check(towpath_write_register(card, offset + 4 * word, value));
@@ -42,6 +46,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "aes: the device, the key and the counter are needed: aes sim:examples/fields/aes KEY COUNTER\n");
         return 2;
     }
+    check_digits("key", argv[2]);
+    check_digits("counter", argv[3]);
     towpath_device *card;
     towpath_channel *in, *out;
     check(towpath_open(argv[1], NULL, &card));
@@ -64,6 +70,14 @@ int main(int argc, char **argv) {
             return 1;
         }
         message.offset += bytes;
+    }
+    if (ferror(stdin)) {
+        perror("aes: standard input");
+        return 1;
+    }
+    if (fclose(stdout) != 0) { // what is written last may fail here only
+        perror("aes: standard output");
+        return 1;
     }
     towpath_close_channel(in);
     towpath_close_channel(out);

@@ -9,7 +9,7 @@
 // 0, or `beats` is beyond 256, a message gives an empty one. The matrix may have as many bytes as the memory.
 //
 // A reset of either channel ends the vector that is under way: bursts of the memory that have been asked for come in, and count for nothing.
-// To be rid of a message reset "vectors" first, then "products": the other way round the message's next vectors give products in between.
+// What of the message comes behind a reset of "products" is taken, and gives nothing.
 //
 // Rate: 16 products a clock while the matrix is read; a vector's beats are taken before that.
 module matrix (
@@ -64,11 +64,12 @@ module matrix (
   logic [127:0] vector[1<<DEEP];
   logic [DEEP:0] held;  // beats that have come
   logic ends;  // the message ends with this vector
+  logic open, drop;  // a message has begun to come, and not ended; its rest counts for nothing
   logic [127:0] masked;
   always_comb for (int i = 0; i < 16; i++) masked[8*i+:8] = vectors_tkeep[i] ? vectors_tdata[8*i+:8] : 8'h00;
   assign vectors_tready = state == LOAD;
   wire take = vectors_tvalid && vectors_tready;
-  wire some = take && vectors_tkeep[0] && !nothing;
+  wire some = take && vectors_tkeep[0] && !nothing && !drop;
   wire [DEEP:0] now_held = held + (DEEP + 1)'(some);
   always_ff @(posedge clk) if (some) vector[held[DEEP-1:0]] <= masked;
 
@@ -100,7 +101,7 @@ module matrix (
         column <= '0;
         held <= now_held;
         if (take) ends <= vectors_tlast;
-        if (take && (vectors_tlast || (some && now_held == beats[DEEP:0]))) state <= now_held != 0 ? RUN : END;
+        if (take && !drop && (vectors_tlast || (some && now_held == beats[DEEP:0]))) state <= now_held != 0 ? RUN : END;
       end
       RUN: begin
         if (beat) begin
@@ -119,15 +120,26 @@ module matrix (
       end
     endcase
     if (beat && weights_rresp != 0) faults <= faults + 1;
+    if (take) begin
+      open <= !vectors_tlast;
+      if (vectors_tlast) drop <= 1'b0;
+    end
+    if (products_reset && (take ? !vectors_tlast : open)) drop <= 1'b1;
+    if (vectors_reset) begin
+      open <= 1'b0;
+      drop <= 1'b0;
+    end
     if (state != LOAD) begin
       if (forget) state <= FORGET;
-    end else if (vectors_reset) begin
+    end else if (forget) begin
       state <= LOAD;
       held  <= '0;
     end
     if (!rst_n) begin
       state  <= LOAD;
       stands <= 1'b0;
+      open   <= 1'b0;
+      drop   <= 1'b0;
       held   <= '0;
       faults <= '0;
     end
