@@ -145,7 +145,7 @@ fn a_write_of_bytes_that_nobody_wrote_is_noticed() {
 /// A reset of a memory's channel does not wait for what the core still owes: that goes to the next read.
 #[test]
 fn an_answer_from_before_a_reset_is_noticed() {
-    let (right, wrong) = ("if (m_reset && state != IDLE) state <= FORGET;", "if (m_reset) state <= IDLE;");
+    let (right, wrong) = ("if (waits || state != IDLE) state <= FORGET;", "state <= IDLE;");
     let said = with_fault(MISHAPS, "forget", "gateware/channel/memory/tp_memory_read.sv", right, wrong);
     assert_ne!(verdict(&said), "nothing was noticed");
 }
