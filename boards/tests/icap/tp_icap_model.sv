@@ -6,7 +6,7 @@
 // same register. It knows the registers CRC, FDRI, CMD and IDCODE, and the commands RCRC and DESYNC; the CRC is CRC-32C over each word written and the
 // register's five bits, lowest bit first, as public tools compute it. A wrong CRC or IDCODE is an error, and the file cannot end well any more. A change of RDWRB
 // while CSIB is low aborts: the port is out of step, and busy with it for four clocks.
-// The guides leave open how long an error is told: the bench chooses, by `keeps`.
+// The guides do not specify how long the error status lasts: the bench chooses, by `keeps`.
 module tp_icap_model #(
     parameter logic [31:0] IDCODE = 32'h0365_1093
 ) (
@@ -23,7 +23,7 @@ module tp_icap_model #(
   localparam logic [31:0] SYNC = 32'hAA995566, RCRC = 7, DESYNC = 13;
 
   // For the bench.
-  logic [1:0] keeps;  // an error is told until: 0 the abort, 1 the next sync word, 2 the next RCRC
+  logic [1:0] keeps;  // the error status lasts until: 0 the abort, 1 the next sync word, 2 the next RCRC
   logic available;  // of ICAPE3
   logic [31:0] words;  // that the device has taken
   logic [31:0] frames;  // those for frames among them

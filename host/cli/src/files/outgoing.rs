@@ -89,7 +89,7 @@ impl Outgoing {
         self.error.get_or_insert(told(&self.entry.file, &error));
         let _ = self.sender.cancel_all();
         for (mut transfer, buffer) in self.flying.drain(..) {
-            // If it does not end, its piece stays in use, and who writes is told.
+            // If it does not end, its piece stays in use, and the next write returns the error.
             let _ = transfer.wait(None);
             self.free.push(buffer);
         }

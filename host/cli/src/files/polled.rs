@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `poll`, `select` and `epoll`: whether a call on a file would not wait, and who is told when that changes.
+//! `poll`, `select` and `epoll`: whether a call on a file would not wait, and the notice to pollers when that changes.
 //!
 //! A file that is not ready when it is polled gets a thread, until it is ready or closed: the thread receives ahead (what it gets is the next read's) or
 //! waits for the oldest piece that is on its way. So the time of a simulated card goes on while a program polls.
@@ -26,7 +26,7 @@ const BESIDE: Duration = Duration::from_millis(10);
 pub struct Polled {
     /// Whoever has polled it since it was opened.
     known: Vec<PollNotifier>,
-    /// They are to be told when it is ready.
+    /// They are to be notified when it is ready.
     waiting: bool,
     /// The file has a thread.
     watched: bool,
@@ -46,7 +46,7 @@ const IN: PollEvents = PollEvents::POLLIN.union(PollEvents::POLLRDNORM);
 const OUT: PollEvents = PollEvents::POLLOUT.union(PollEvents::POLLWRNORM);
 
 impl File {
-    /// What is ready. If nothing is, `who` is told when it changes; until then the card's time goes on.
+    /// What is ready. If nothing is, `who` is notified when it changes; until then the card's time goes on.
     pub fn poll(self: &Arc<File>, who: &PollNotifier, stopping: &Arc<AtomicBool>) -> PollEvents {
         if stopping.load(Ordering::SeqCst) {
             return PollEvents::POLLERR | PollEvents::POLLHUP;
@@ -68,7 +68,7 @@ impl File {
         ready
     }
 
-    /// A call has taken all that there was. An epoll that tells of changes alone does not ask again before it goes on.
+    /// A call has taken all that there was. An edge-triggered epoll polls again only after a notice.
     pub fn exhausted(self: &Arc<File>, stopping: &Arc<AtomicBool>) {
         let Ok(opened) = self.opened() else { return };
         let mut polled = self.polled.lock();
@@ -152,7 +152,7 @@ impl File {
             Opened::Memory(_) | Opened::Card => true,
             Opened::Written(outgoing) => outgoing.try_lock_for(BESIDE).is_some_and(|mut outgoing| {
                 if !outgoing.is_ready() {
-                    // Whatever it says, the next look tells.
+                    // Its result shows in `is_ready` below.
                     let _ = outgoing.wait(options);
                 }
                 outgoing.is_ready()
